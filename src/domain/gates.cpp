@@ -299,8 +299,15 @@ void Gates::sweep(Group& group) {
 // -------------------------------------------------------------------------------------------------- the
 // gates
 
+void Gates::disbelieve(Duration excess) {
+  excess_before_.insert(excess_);
+  excess_before_.erase(excess_before_.lower_bound(excess), excess_before_.end());
+  excess_ = excess;
+}
+
 void Gates::believe() {
   const auto by = std::exchange(excess_, {});
+  excess_before_.clear();
   if (now_ != Time::min()) now_ = time_after(now_, by);
   each_limiter([&](Limiter& limiter) { limiter.shift(by); });
   for (const auto& [name, group] : groups_) {
@@ -384,11 +391,25 @@ void Gates::refund(Claim& claim, Time at) {
   }
 }
 
-void Gates::move_start(Claim& claim, Time from, Time to) {
-  now_ = believed(to);
+void Gates::postpone(Claim& claim, Time now) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate) limiter->postpone(believed(now));
+  }
+}
+
+void Gates::start_postponed(Claim& claim, Time chosen, Time now) {
+  now_ = believed(now);
   for (auto* limiter : claim.limiters) {
     if (limiter->type == Limiter::Type::rate)
-      limiter->move_start(believed_start(from), now_, grain_of(*limiter));
+      limiter->start_postponed(believed_start(chosen), now_, grain_of(*limiter));
+  }
+}
+
+void Gates::drop_postponed(Claim& claim, Time chosen) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type != Limiter::Type::rate) continue;
+    limiter->drop_postponed(believed_start(chosen));
+    changed(*limiter);
   }
 }
 
@@ -523,10 +544,14 @@ std::optional<RateRecord> Gates::record(Group& group, const std::string& name) c
   return record ? std::optional(shifted(*std::move(record), excess_)) : std::nullopt;
 }
 
-// Within a minute nobody knows, and what is too late counts as now.
+// The clock may have leapt several times: it is of the first time that it may be of. Within a minute nobody
+// knows, and what is too late counts as now.
 void Gates::tell(RateRecord& written, Time now) const {
-  if (excess_ == Duration{}) return;
-  if (written.at <= saturating_add(believed(now), kLeap)) written = shifted(std::move(written), excess_);
+  for (const auto excess : excess_before_) {
+    if (written.at > saturating_add(time_after(believed(now), excess), kLeap)) continue;
+    written = shifted(std::move(written), excess_ - excess);
+    return;
+  }
 }
 
 void Gates::restore(Group& group, const RateRecord& told, Time now) {

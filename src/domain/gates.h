@@ -146,7 +146,7 @@ class Gates {
   void drop(Claim& claim);
 
   /// The clock has leapt ahead by that, and is not believed: rates and penalties go by the time before it.
-  void disbelieve(Duration excess) { excess_ = excess; }
+  void disbelieve(Duration excess);
   /// It is believed now. What was started, and what is closed, is as old as it was before.
   void believe();
   Time believed(Time told) const { return time_after(told, -excess_); }
@@ -164,8 +164,12 @@ class Gates {
   void free(Claim& claim);
   /// It was not started after all: its rates get back what they were charged at `at`.
   void refund(Claim& claim, Time at);
-  /// What its rates were charged at `from` is handed to its worker only now.
-  void move_start(Claim& claim, Time from, Time to);
+  /// What take() has just charged its rates is of a start that is to come: it counts until it comes.
+  void postpone(Claim& claim, Time now);
+  /// The start that was chosen then happens now, ...
+  void start_postponed(Claim& claim, Time chosen, Time now);
+  /// ... or never.
+  void drop_postponed(Claim& claim, Time chosen);
 
   void hold(Demand& demand) { ++demand.lock->holders; }
   void release(Demand& demand);
@@ -286,8 +290,9 @@ class Gates {
   std::set<ShardId> woken_;
   std::uint64_t turns_ = 0;
   ThrottlerRounds rounds_;
-  Time now_ = Time::min();  // the last one that was told, as it is believed
-  Duration excess_{};       // of what is told
+  Time now_ = Time::min();            // the last one that was told, as it is believed
+  Duration excess_{};                 // of what is told
+  std::set<Duration> excess_before_;  // all that it was since the clock was believed last, and less than now
 };
 
 /// The name of its locks.

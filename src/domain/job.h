@@ -149,14 +149,15 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   std::uint8_t key_size = 0;  ///< 0: the key is the id
   Place place = Place::nowhere;
   Risk risk = Risk::normal;
-  bool held : 1 = false;         ///< it has started before and holds its key
-  bool was_held : 1 = false;     ///< before the run that goes on
-  bool in_line : 1 = false;      ///< other jobs share its key
-  bool set_aside : 1 = false;    ///< its entries are, or are to be
-  bool own_time : 1 = false;     ///< run_at was given or has changed: it is not when the job came
-  bool is_counted : 1 = false;   ///< it runs, and its limits count it
-  bool has_lock : 1 = false;     ///< it has its lock: until its end is durable
-  bool chosen_time : 1 = false;  ///< its code has named run_at
+  bool held : 1 = false;          ///< it has started before and holds its key
+  bool was_held : 1 = false;      ///< before the run that goes on
+  bool in_line : 1 = false;       ///< other jobs share its key
+  bool set_aside : 1 = false;     ///< its entries are, or are to be
+  bool own_time : 1 = false;      ///< run_at was given or has changed: it is not when the job came
+  bool is_counted : 1 = false;    ///< it runs, and its limits count it
+  bool has_lock : 1 = false;      ///< it has its lock: until its end is durable
+  bool chosen_time : 1 = false;   ///< its code has named run_at
+  bool is_postponed : 1 = false;  ///< its start is chosen, and is to come
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
 
@@ -16,7 +17,7 @@ std::optional<Time> Limiter::refuses(Amount weight, Time now, const void* who) {
   }
   if (type == Type::rate) {
     look_at_clock(now);
-    const Time from = next_start();
+    const Time from = next_start(now);
     return from <= now ? std::nullopt : std::optional(from);
   }
   if (alone && weight > limit && used == 0) return std::nullopt;
@@ -36,12 +37,20 @@ void Limiter::look_at_clock(Time now) {
   if (spaced_until != Time::min()) spaced_until = std::min(spaced_until, time_after(now, depth()));
 }
 
-Time Limiter::next_start() const {
+// What is to come may come at any time from now on, so nothing is wrong if it counts as if it came now.
+Time Limiter::next_start(Time now) const {
   if (is_penalty) return closed_until;
   auto from = Time::min();
-  if (starts.count() >= rate.limit) from = time_after(starts.when_below(rate.limit), rate.per);
-  if (is_spaced() && spaced_until != Time::min())
-    from = std::max(from, time_after(spaced_until, interval() - depth()));
+  const auto coming = static_cast<std::uint32_t>(to_come.size());
+  if (starts.count() + coming >= rate.limit) {
+    const bool is_full = coming >= rate.limit;
+    from = time_after(is_full ? now : starts.when_below(rate.limit - coming), rate.per);
+  }
+  if (is_spaced() && (spaced_until != Time::min() || coming > 0)) {
+    const auto until =
+        coming == 0 ? spaced_until : time_after(std::max(spaced_until, now), interval() * coming);
+    from = std::max(from, time_after(until, interval() - depth()));
+  }
   return from;
 }
 
@@ -64,11 +73,24 @@ void Limiter::refund(Time at) {
   if (is_spaced() && spaced_until != Time::min()) spaced_until -= interval();
 }
 
-void Limiter::move_start(Time from, Time to, Duration grain) {
-  if (is_penalty || to == from) return;
-  starts.take_back(from);
-  starts.add(to, 1, grain);
-  if (is_spaced() && spaced_until != Time::min()) spaced_until = std::max(spaced_until, to + interval());
+void Limiter::postpone(Time at) {
+  if (is_penalty) return;
+  refund(at);
+  to_come.push_back(at);
+}
+
+void Limiter::start_postponed(Time chosen, Time now, Duration grain) {
+  if (is_penalty) return;
+  drop_postponed(chosen);
+  charge(now, grain);
+}
+
+// A clock that has leapt meanwhile may have told another time: then any of them will do.
+void Limiter::drop_postponed(Time chosen) {
+  if (is_penalty) return;
+  ORDO_ASSERT(!to_come.empty());
+  const auto found = std::ranges::find(to_come, chosen);
+  to_come.erase(found == to_come.end() ? to_come.begin() : found);
 }
 
 void Limiter::exhaust(Time at) {
@@ -80,15 +102,23 @@ void Limiter::exhaust(Time at) {
 
 bool Limiter::is_over(Time now) const {
   if (is_penalty) return closed_until <= now;
-  return (starts.empty() || time_after(starts.last(), rate.per) <= now) && spaced_until <= now;
+  return to_come.empty() && (starts.empty() || time_after(starts.last(), rate.per) <= now) &&
+         spaced_until <= now;
 }
 
 std::optional<RateRecord> Limiter::record(std::string of, Time now) {
   look_at_clock(now);
   if (is_over(now)) return std::nullopt;
   if (is_penalty) return RateRecord{std::move(of), closed_at, closed_until, {}};
-  if (starts.empty()) return std::nullopt;
-  return RateRecord{std::move(of), starts.last(), time_after(starts.last(), rate.per), starts.list(rate.per)};
+  if (starts.empty() && to_come.empty()) return std::nullopt;
+  auto seen = starts.list(rate.per);
+  for (const auto chosen : to_come) {
+    const bool is_told = chosen <= now && chosen > saturating_sub(now, rate.per);
+    seen.push_back({is_told ? chosen : now, 1});
+  }
+  if (!to_come.empty()) std::ranges::sort(seen, {}, &Starts::at);
+  const auto last = seen.back().at;
+  return RateRecord{std::move(of), last, time_after(last, rate.per), std::move(seen)};
 }
 
 // How they were spaced follows from what is left of them, and where that is too little `limit` holds.

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <ordo/options.hpp>
 #include <ordo/time.hpp>
@@ -52,6 +53,7 @@ struct Limiter {
   // rate
   RateLimit rate;
   StartLog starts;                  ///< those that are not over, and maybe some that are
+  std::vector<Time> to_come;        ///< starts that are to happen yet: when each was chosen
   Time spaced_until = Time::min();  ///< when as many as `burst` may start at once again (GCRA)
 
   // penalty: it refuses until then, and nothing is charged
@@ -73,14 +75,18 @@ struct Limiter {
   void shift(Duration by);
   /// What was charged at that time has not started.
   void refund(Time at);
-  /// What was charged then starts now, whether that is over or not.
-  void move_start(Time from, Time to, Duration grain = {});
+  /// The last charge, which was made at that time, is of a start that is to come: it counts until it comes.
+  void postpone(Time at);
+  /// The start that was chosen then happens now.
+  void start_postponed(Time chosen, Time now, Duration grain = {});
+  /// ... or never.
+  void drop_postponed(Time chosen);
   /// As if as many had just started as may.
   void exhaust(Time at);
   /// Nothing of it is left to remember.
   bool is_over(Time now) const;
   /// Of a rate: not before. Time::min(): at once, for all that it remembers.
-  Time next_start() const;
+  Time next_start(Time now) const;
 
   /// What is to be known of it after a restart; nothing: nothing. `of`: its name there.
   std::optional<RateRecord> record(std::string of, Time now);

@@ -40,7 +40,7 @@ LentRun listed(const ActiveRun& active, const std::string& kind) {
 ActiveRun& RunTable::open(Risk risk, Time now) {
   auto& run = runs_[++last_];
   run.risk = risk;
-  run.started = now;
+  run.started = run.charged = now;
   return run;
 }
 

@@ -32,6 +32,7 @@ struct ActiveRun {
   std::vector<Job*> jobs;  ///< null: a lent one whose entries are not read yet
   Risk risk = Risk::normal;
   Time started{};
+  Time charged{};        ///< when its starts were charged to rates
   bool shares = false;   ///< of a suspect: its mark is shared, or is about to be
   bool marking = false;  ///< it waits for the marks of its jobs to be durable
   bool freeing = false;  ///< it waits for unique rows of its jobs to be free, and is taken anew then

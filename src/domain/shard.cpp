@@ -81,7 +81,7 @@ void Shard::load_rates(RateRows rates, std::vector<Seq> unreadable) {
   }
   rates_.load(takeover_.shard, rates, std::move(unreadable));
   rates_.note_all(std::move(leapt));
-  has_moved_starts_ = rates_.has_more();
+  has_rates_to_write_ = rates_.has_more();
 }
 
 Changes Shard::collect(std::size_t set_aside) {
@@ -93,7 +93,7 @@ Changes Shard::collect(std::size_t set_aside) {
   auto rates = rates_.collect(seen_, [&](const std::string& rate) {
     return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
   });
-  has_moved_starts_ = rates_.has_more();
+  has_rates_to_write_ = rates_.has_more();
   changes.rates = std::move(rates.put);
   changes.erase_states.insert(changes.erase_states.end(), rates.erase.begin(), rates.erase.end());
   return changes;
@@ -231,8 +231,9 @@ void Shard::committed(Time now) {
   for (const RunNo no : durable.marked) {
     auto& run = runs_.at(no);
     run.marking = false;
-    move_starts(run, now);
-    released_.push_back(describe(no));
+    auto described = describe(no);
+    if (described.missing.empty()) start_postponed(run, now);
+    released_.push_back(std::move(described));
   }
   for (const RunNo no : durable.shared) {
     if (runs_.find(no) != nullptr) shared_.push_back(no);

@@ -236,7 +236,7 @@ class Shard {
 
   // --- outputs ---
 
-  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks() || has_moved_starts_; }
+  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks() || has_rates_to_write_; }
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.rows(); }
   /// ... of its records.
@@ -442,14 +442,16 @@ class Shard {
   void take_lock(Job& job);
   void penalize(const Job& job, Duration time, Time now);
   void free_slots(Job& job);
-  void return_slots(Job& job, Time started);
+  void return_slots(Job& job, Time charged);
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
   void count_marked_runs(Counts& counts, Time now);
   void count_gates(Counts& counts, Time now, const Counts* told);
   void note_rates(const Job& job);
-  void move_starts(const ActiveRun& run, Time now);
+  void postpone_starts(const ActiveRun& run);
+  void start_postponed(ActiveRun& run, Time now);
+  bool drop_postponed(Job& job, Time chosen);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
 
@@ -579,9 +581,9 @@ class Shard {
 
   Takeover takeover_;
   RateBook rates_;
-  bool has_moved_starts_ = false;  // a successor would take them for earlier ones, or forget them
-  Time seen_{};                    // of the last commit
-  Counts lasting_;                 // only what is counted for ever, and kept for others
+  bool has_rates_to_write_ = false;  // soon: a successor would take starts for earlier ones, or forget them
+  Time seen_{};                      // of the last commit
+  Counts lasting_;                   // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
   std::unordered_map<Seq, int> cancels_;            // controls that wait for the end of so many jobs

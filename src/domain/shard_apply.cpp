@@ -193,11 +193,13 @@ void Shard::clock_leapt(Time now, Duration by) {
   if (by != Duration{}) {
     rates_.shift(by);
     seen_ = time_after(seen_, by);
-    has_moved_starts_ = has_moved_starts_ || rates_.has_more();
+    has_rates_to_write_ = has_rates_to_write_ || rates_.has_more();
   }
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
-    if (job.place != Place::ending && waits_too_long(job, now)) ahead.push_back(&job);
+    // Whom a throttler has refused for a time comes back by the clock as it was.
+    const bool is_refused = job.place == Place::skipped || job.place == Place::deferred;
+    if (is_refused || (job.place != Place::ending && waits_too_long(job, now))) ahead.push_back(&job);
   });
   for (Job* job : ahead) {
     if (job->place == Place::running || job->place == Place::settling) {

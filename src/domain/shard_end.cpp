@@ -112,7 +112,10 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
       fail(job, active, end, now);
       return;
     case Outcome::Kind::put_back:
-      if (outcome.is_not_started()) take_new_time(job);
+      if (outcome.is_not_started()) {
+        take_new_time(job);
+        if (active.charged != Time{}) return_slots(job, active.charged);  // else another owner was charged
+      }
       if (outcome.is_put_back_alone()) isolate(job, outcome.failure, now);
       go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
       return;

@@ -137,16 +137,33 @@ void Shard::note_rates(const Job& job) {
   Gates::each_rate_of(*job.demand->claim, [&](std::string rate) { rates_.note(std::move(rate)); });
 }
 
-// They were charged when the run was chosen, and are handed to its worker only now. A response is charged to
-// no rate.
-void Shard::move_starts(const ActiveRun& run, Time now) {
-  if (run.response != 0) return;
-  for (const Job* job : run.jobs) {
+// It waits for a commit or for payloads, and is handed to its worker then.
+void Shard::postpone_starts(const ActiveRun& run) {
+  for (Job* job : run.jobs) {
     if (job->demand == nullptr) continue;
-    gates_->move_start(*job->demand->claim, run.started, now);
-    note_rates(*job);
-    has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
+    gates_->postpone(*job->demand->claim, run.started);
+    job->is_postponed = true;
   }
+}
+
+void Shard::start_postponed(ActiveRun& run, Time now) {
+  for (Job* job : run.jobs) {
+    if (!job->is_postponed) continue;
+    job->is_postponed = false;
+    gates_->start_postponed(*job->demand->claim, run.started, now);
+    run.charged = now;
+    note_rates(*job);
+    has_rates_to_write_ = has_rates_to_write_ || rates_.has_notes();
+  }
+}
+
+// False: its start is not to come.
+bool Shard::drop_postponed(Job& job, Time chosen) {
+  if (!job.is_postponed) return false;
+  job.is_postponed = false;
+  gates_->drop_postponed(*job.demand->claim, chosen);
+  note_rates(job);
+  return true;
 }
 
 void Shard::take_lock(Job& job) {
@@ -166,17 +183,20 @@ void Shard::penalize(const Job& job, Duration time, Time now) {
 void Shard::free_slots(Job& job) {
   if (!job.is_counted) return;
   job.is_counted = false;
+  drop_postponed(job, Time::min());
   gates_->run_ended(*job.demand->claim->group, job);
   gates_->free(*job.demand->claim);
 }
 
 // It was not started after all: its rates get back what they were charged, too.
-void Shard::return_slots(Job& job, Time started) {
+void Shard::return_slots(Job& job, Time charged) {
   if (!job.is_counted) return;
   job.is_counted = false;
   auto& claim = *job.demand->claim;
-  gates_->refund(claim, started);
-  note_rates(job);
+  if (!drop_postponed(job, charged)) {
+    gates_->refund(claim, charged);
+    note_rates(job);
+  }
   Gates::run_recalled(*claim.group, job);
   gates_->free(claim);
 }
@@ -237,7 +257,8 @@ void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
     use.partition = limiter.partition;
     use.is_rate = is_rate;
     use.limit = is_rate ? std::int64_t{limiter.rate.limit} * Decimal::kOne : limiter.limit;
-    if (is_rate && limiter.next_start() != Time::min()) use.free_at = limiter.next_start();
+    if (const auto next = is_rate ? limiter.next_start(now) : Time::min(); next != Time::min())
+      use.free_at = next;
     return &use;
   };
   auto left = kListedJobs;

@@ -574,6 +574,151 @@ TEST(ShardLimit, a_start_that_has_waited_for_its_payload_counts_from_when_it_has
   EXPECT_TRUE(shard.take());
 }
 
+TEST(ShardLimit, a_start_that_failed_to_begin_is_given_back) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  const auto own = shard.take();
+  ASSERT_TRUE(own);
+  shard.end(*own, Outcome::not_started("its program is missing"));
+  const auto next = shard.take();
+  ASSERT_TRUE(next);
+  const auto lent = shard.lend(*next, "other");
+  EXPECT_FALSE(shard.has_due());
+  shard.end(lent, Outcome::not_started("its program is missing"), /*declined=*/true);
+  EXPECT_TRUE(shard.take());
+  EXPECT_FALSE(shard.take());
+}
+
+TEST(ShardLimit, a_start_under_an_owner_before_this_one_is_not_given_back) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  const auto lent = shard.lend(*run, "other");
+  shard.rebuild();
+  shard.end(lent, Outcome::not_started("its program is missing"), /*declined=*/true);
+  EXPECT_FALSE(shard.take());
+}
+
+/// Whose payloads are never in memory.
+class PostponedStarts : public ::testing::Test {
+ protected:
+  static QueueOptions at_most(std::uint32_t limit, Duration per, std::uint32_t burst = 0) {
+    auto options = plain();
+    options.rate = RateLimit{.limit = limit, .per = per, .burst = burst};
+    return options;
+  }
+  explicit PostponedStarts(const QueueOptions& options = at_most(1, seconds{10}))
+      : shard_(options, Time{hours{24 * 20000}}, /*budget=*/0) {
+    push_some(shard_, 1, 9, {.payload = "p"});
+  }
+
+  /// It waits for its payload. Nothing: none may start.
+  std::optional<domain::Run> choose() {
+    domain::Run run;
+    if (shard_.shard().take(shard_.now(), {}, run) == Shard::Taken::none) return std::nullopt;
+    EXPECT_FALSE(run.missing.empty());
+    return run;
+  }
+  void start(domain::Run run) {
+    ASSERT_TRUE(shard_.provide(run));
+    shard_.shard().fill(run, shard_.now());
+  }
+
+  Harness shard_;
+};
+
+TEST_F(PostponedStarts, count_until_they_happen_however_long_that_takes) {
+  const auto first = choose();
+  ASSERT_TRUE(first);
+  shard_.advance(seconds{15});
+  EXPECT_FALSE(choose()) << "both could start now";
+  EXPECT_FALSE(shard_.has_due());
+  start(*first);
+  shard_.advance(seconds{10} - milliseconds{1});
+  EXPECT_FALSE(choose());
+  shard_.advance(milliseconds{1});
+  EXPECT_TRUE(choose());
+}
+
+TEST_F(PostponedStarts, that_never_happen_do_not_count) {
+  const auto recalled = choose();
+  ASSERT_TRUE(recalled);
+  shard_.shard().recall(recalled->no, shard_.now());
+  const auto unreadable = choose();
+  ASSERT_TRUE(unreadable);
+  shard_.shard().ended(unreadable->no, {JobEnd{Outcome::snoozed_for(seconds{1}), 0}}, shard_.now());
+  const auto lost = choose();
+  ASSERT_TRUE(lost);
+  shard_.shard().lose_missing(lost->no, shard_.now());
+  EXPECT_TRUE(choose());
+  EXPECT_FALSE(choose());
+}
+
+TEST_F(PostponedStarts, that_began_and_are_taken_back_do_not_count) {
+  const auto first = choose();
+  ASSERT_TRUE(first);
+  shard_.advance(seconds{15});
+  start(*first);
+  shard_.shard().recall(first->no, shard_.now());
+  EXPECT_TRUE(choose());
+}
+
+TEST_F(PostponedStarts, go_to_the_next_owner_as_starts) {
+  const auto first = choose();
+  ASSERT_TRUE(first);
+  shard_.advance(seconds{4});
+  shard_.commit();
+  shard_.rebuild();
+  shard_.advance(seconds{6} - milliseconds{1});
+  EXPECT_FALSE(choose());
+  shard_.advance(milliseconds{1});
+  EXPECT_TRUE(choose());
+}
+
+class PostponedBursts : public PostponedStarts {
+ protected:
+  PostponedBursts() : PostponedStarts(at_most(4, seconds{8}, /*burst=*/2)) {}
+};
+
+TEST_F(PostponedBursts, are_spaced_once_they_happen) {
+  const auto first = choose(), second = choose();
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(choose());
+  shard_.advance(seconds{20});
+  EXPECT_FALSE(choose()) << "three would start at once";
+  start(*first);
+  start(*second);
+  shard_.advance(seconds{2} - milliseconds{1});
+  EXPECT_FALSE(choose());
+  shard_.advance(milliseconds{1});
+  EXPECT_TRUE(choose());
+  EXPECT_FALSE(choose());
+}
+
+TEST(ShardLimit, a_start_that_waits_for_its_commit_counts_in_a_shorter_rate_until_it_happens) {
+  Gates gates(std::vector<NamedLimit>{{.name = "crm", .rate = RateLimit{.limit = 100, .per = hours{1}}}});
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  options.limits = {"crm"};
+  Harness shard(options, gates, {1, 0});
+  push_some(shard, 1, 3);
+  domain::Run run;
+  ASSERT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
+  shard.advance(seconds{15});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::none);
+  shard.commit();
+  EXPECT_EQ(shard.shard().released().size(), 1U);
+  shard.advance(seconds{10} - milliseconds{1});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::none);
+  shard.advance(milliseconds{1});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
+}
+
 TEST(ShardLimit, a_start_under_a_long_rate_is_durable_first) {
   auto options = plain();
   options.rate = RateLimit{.limit = 1, .per = hours{1}};

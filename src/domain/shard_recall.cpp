@@ -29,7 +29,7 @@ void Shard::recall(Job& job, const ActiveRun& run, Time now) {
     finish(job, {.as = JobStatus::cancelled, .at = now});
     return;
   }
-  return_slots(job, run.started);
+  return_slots(job, run.charged);
   free_lock(job);
   // That it has started may be written already: nobody takes its key before that is taken back.
   const bool is_written = job.held != job.was_held && !job.extra->dirty;

@@ -50,8 +50,14 @@ std::optional<Run> Shard::start(Job& first, Time now) {
       break;
     }
   }
-  if (frees_rows(active)) return std::nullopt;
-  if (active.risk == Risk::normal && !must_be_written(active)) return describe(no);
+  const bool is_freeing = frees_rows(active);
+  if (!is_freeing && active.risk == Risk::normal && !must_be_written(active)) {
+    auto run = describe(no);
+    if (!run.missing.empty()) postpone_starts(active);
+    return run;
+  }
+  postpone_starts(active);
+  if (is_freeing) return std::nullopt;
   active.marking = true;
   changes_.mark(no);
   return std::nullopt;
@@ -189,7 +195,7 @@ bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> 
 
 void Shard::fill(Run& run, Time now) {
   auto& active = runs_.at(run.no);
-  move_starts(active, now);
+  start_postponed(active, now);
   for (Job* job : active.jobs) {
     const auto duplicates = job->payloads.merge_duplicates(equal_payloads_of(kinds_[job->kind].rules));
     for (const auto& merged : duplicates) note_merged(*job, merged);

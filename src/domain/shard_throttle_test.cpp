@@ -151,6 +151,21 @@ TEST_F(ShardThrottle, a_new_owner_asks_for_a_deferred_job_anew) {
   EXPECT_THAT(round(shard), ElementsAre("1"));
 }
 
+TEST_F(ShardThrottle, is_asked_anew_for_whom_it_has_refused_when_the_clock_is_set_back) {
+  Harness shard(options());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "1" ? ThrottleAnswer::defer(question.now + minutes{5})
+                                        : ThrottleAnswer::skip();
+  };
+  push(shard, 1, 2);
+  shard.advance(std::chrono::hours{50});
+  EXPECT_THAT(round(shard), IsEmpty());
+  answer = [](const auto&) { return ThrottleAnswer::run(); };
+  shard.advance(-std::chrono::hours{50});
+  shard.shard().clock_leapt(shard.now());
+  EXPECT_THAT(round(shard), ElementsAre("1", "2"));
+}
+
 TEST_F(ShardThrottle, a_cancelled_job_keeps_its_key_until_that_is_durable) {
   Harness shard(options());
   answer = [](const ThrottleQuestion& question) {

@@ -21,7 +21,7 @@ std::vector<ThrottlerLimit> limits_of(const Claim& claim, Time now) {
       continue;
     }
     told.limit = Decimal::of_millionths(std::int64_t{limiter->rate.limit} * Decimal::kOne);
-    if (const auto next = limiter->next_start(); next > now) told.free_at = next;
+    if (const auto next = limiter->next_start(now); next > now) told.free_at = next;
   }
   return limits;
 }

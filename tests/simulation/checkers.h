@@ -8,8 +8,10 @@
 
 #include "domain/schedule.h"
 #include "runtime/engine.h"
+#include "simulation/dead_checker.h"
 #include "simulation/history.h"
 #include "simulation/payload_checker.h"
+#include "simulation/penalty_checker.h"
 #include "simulation/rate_checker.h"
 #include "simulation/response_checker.h"
 #include "simulation/row_checker.h"
@@ -215,11 +217,13 @@ struct Checkers {
         start(history),
         gates(history),
         rates(history),
+        penalties(history, rates),
         ticks(history),
         payloads(history),
         loss(history, ticks, payloads),
         poison(history),
         kept(history),
+        dead(history),
         fence(history),
         counts(history),
         rebuild(history),
@@ -231,11 +235,13 @@ struct Checkers {
   StartChecker start;
   GateChecker gates;
   RateChecker rates;
+  PenaltyChecker penalties;
   TickChecker ticks;
   PayloadChecker payloads;
   LossChecker loss;
   PoisonChecker poison;
   KeptChecker kept;
+  DeadChecker dead;
   FenceChecker fence;
   CountsChecker counts;
   RebuildChecker rebuild;

@@ -315,6 +315,8 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     checkers_.rates.committed(delta.shard, read_at);
     checkers_.fence.committed(who_, delta);
     checkers_.loss.committed(who_, delta);
+    checkers_.penalties.committed(delta, [&](Time time) { return find_read(time); });
+    checkers_.dead.committed(who_, delta);
     if (history_.has_poison) checkers_.poison.committed(delta);
     checkers_.kept.committed(who_, delta);
     checkers_.responses.committed(delta);
@@ -501,9 +503,11 @@ Time FaultyStore::now() {
   return now;
 }
 
-Duration FaultyStore::read_at(Time time) const {
+Duration FaultyStore::read_at(Time time) const { return find_read(time).value_or(world_.now()); }
+
+std::optional<Duration> FaultyStore::find_read(Time time) const {
   const auto found = reads_.find(time);
-  return found == reads_.end() ? world_.now() : found->second;
+  return found == reads_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace ordo::simulation

@@ -141,6 +141,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   void note_ends(const std::vector<store::NewEntry>& entries);
   std::vector<store::NodeRow> damaged(std::vector<store::NodeRow> rows);
   std::vector<store::ShardRow> damaged(std::vector<store::ShardRow> rows);
+  std::optional<Duration> find_read(Time time) const;
   std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas, Duration read_at);
 
   const std::string who_;

@@ -77,6 +77,7 @@ struct SeenJob {
   std::int32_t retry_count = -1;  ///< as it was started with
   bool is_marked = true;          ///< its owner started it as one that may break its process, or as a witness
   std::string partition;          ///< which rates may be of
+  Duration penalty{};             ///< that its run has given
 };
 
 /// A run as the world saw it handed to a pool.
@@ -89,6 +90,7 @@ struct SeenRun {
   Seq through = 0;  ///< what its owner had read when it chose the jobs
   std::shared_ptr<runtime::RunControl> control;
   bool returned = false;
+  Duration returned_at{};
   bool cut = false;                  ///< counts as ended: its node was stopped, has died, or lost its lease
   std::optional<Duration> cut_from;  ///< the same from then on: it was asked to stop, and was left time
   bool crashed = false;              ///< its node has died
@@ -197,7 +199,7 @@ class History {
                   not_started = 0, ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0,
                   unique = 0, conflicts = 0, exchanged = 0, rows_freed = 0, records = 0, damaged = 0,
                   setbacks = 0, spoilt = 0, buried = 0, broken = 0, alone = 0, beside = 0, leaps = 0,
-                  ranked = 0;
+                  ranked = 0, aged = 0, penalties = 0, spaced = 0, early = 0;
   } totals;
 
  private:

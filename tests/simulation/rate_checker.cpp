@@ -6,7 +6,13 @@
 
 namespace ordo::simulation {
 
+Duration RateChecker::forgotten(std::size_t queue) const {
+  const auto found = forgotten_.find(queue);
+  return found == forgotten_.end() ? Duration{0} : found->second;
+}
+
 void RateChecker::granted(ShardId shard) {
+  granted_at_ = history_.world().now();
   const auto written = written_.find(shard);
   if (written != written_.end() && written->second > history_.world().leapt_at()) return;
   if (history_.world().leapt_at() == Duration{0}) return;
@@ -42,11 +48,8 @@ template <class Counts>
 void RateChecker::look(const SeenRun& run, const RateLimit& rate, const std::string& whose, Counts counts) {
   std::vector<Duration> starts;
   for (const auto& other : history_.runs) {
-    const auto forgotten = forgotten_.find(history_.queue_of(other->shard));
-    if (forgotten != forgotten_.end() && other->handed <= forgotten->second) continue;
+    if (other->handed <= forgotten(history_.queue_of(other->shard))) continue;
     if (other->responds || other->lent_when_handed || other->was_stopped) continue;
-    // It was on its way for so long that its charge was over.
-    if (other->handed - other->chosen >= rate.per) continue;
     if (other->handed <= run.handed - rate.per || other->handed >= run.handed + rate.per) continue;
     starts.insert(starts.end(), counts(*other), other->handed);
   }
@@ -59,6 +62,25 @@ void RateChecker::look(const SeenRun& run, const RateLimit& rate, const std::str
         run.node, run.shard.queue, run.shard.index, rate.limit + 1, span.count(), rate.limit,
         rate.per.count(), whose);
     return;
+  }
+  if (rate.burst != 0 && rate.burst < rate.limit) look_at_spacing(run, rate, whose, starts);
+}
+
+// A new owner knows how they were spaced by those alone that are not over.
+void RateChecker::look_at_spacing(const SeenRun& run, const RateLimit& rate, const std::string& whose,
+                                  const std::vector<Duration>& starts) {
+  const auto interval = (rate.per.count() + rate.limit - 1) / rate.limit;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] <= granted_at_) continue;
+    for (auto j = i + rate.burst; j < starts.size(); ++j) {
+      ++history_.totals.spaced;
+      const auto least = Duration{interval * static_cast<std::int64_t>(j - i + 1 - rate.burst)};
+      if (starts[j] - starts[i] >= least) continue;
+      history_.world().fail("rate: {} starts a run of shard {}.{}: {} started within {} us, not in {}, of {}",
+                            run.node, run.shard.queue, run.shard.index, j - i + 1,
+                            (starts[j] - starts[i]).count(), least.count(), whose);
+      return;
+    }
   }
 }
 

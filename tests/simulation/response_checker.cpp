@@ -12,7 +12,7 @@ namespace ordo::simulation {
 using State = domain::WaitRecord::State;
 
 void ResponseChecker::stepped(const std::string& queue, const store::RowStep& step) {
-  if (step.row.until == Time::min()) return;  // it is taken away
+  if (step.row.until == Time::min()) return left_early(queue, step.row.key, "");  // it is taken away
   auto row = step.row;
   for (const auto& each : step.entries) {
     const auto entry = domain::decode_entry(each.bytes);
@@ -25,9 +25,28 @@ void ResponseChecker::stepped(const std::string& queue, const store::RowStep& st
   written(queue, row);
 }
 
+// `message`: of the row as it is now.
+void ResponseChecker::left_early(const std::string& queue, const std::string& key,
+                                 const std::string& message) {
+  const auto early = early_.extract({queue, key});
+  if (early.empty()) return;
+  const auto& [kept, until] = early.mapped();
+  if (message == kept) {
+    ++history_.totals.early;
+  } else if (const auto believed = history_.world().latest_believed({}); until > believed) {
+    history_.world().fail("early: message {} is gone {} s before its time, and nobody has it", kept,
+                          (until - believed) / std::chrono::seconds{1});
+  }
+}
+
 void ResponseChecker::written(const std::string& queue, const store::WaitRow& row) {
   const auto record = *domain::decode_wait_record(row.bytes);
-  if (record.state == State::buffered) return;
+  if (record.state == State::buffered) {
+    left_early(queue, row.key, record.message_id);
+    early_[{queue, row.key}] = {record.message_id, record.deadline};
+    return;
+  }
+  left_early(queue, row.key, record.state == State::answered ? record.message_id : "");
   auto& wait = waits_[record.wait];
   wait.queue = queue;
   wait.job = {record.kind, record.key, record.id};

@@ -10,7 +10,8 @@
 namespace ordo::simulation {
 
 /// Exactly one of response and timeout wins a wait; what was accepted reaches on_response, unless its job
-/// goes on or ends otherwise; what was not never does.
+/// goes on or ends otherwise; what was not never does. One that nobody waits for yet is kept for its time, by
+/// a clock that has not just leapt, for the next one who waits for its key.
 class ResponseChecker {
  public:
   explicit ResponseChecker(History& history) : history_(history) {}
@@ -36,10 +37,16 @@ class ResponseChecker {
     bool handled = false;
     bool buried = false;  ///< with its job, which crashed too often or expired
   };
+  struct Early {
+    std::string message;
+    Time until{};
+  };
+  void left_early(const std::string& queue, const std::string& key, const std::string& message);
   std::size_t runs_of(const std::string& queue, const JobName& job) const;
 
   History& history_;
   std::map<std::string, Wait> waits_;                              // by id
+  std::map<std::pair<std::string, std::string>, Early> early_;     // by queue and key
   std::map<std::pair<std::string, JobName>, std::size_t> buried_;  // how often each had run by then
 };
 

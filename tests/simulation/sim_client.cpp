@@ -247,7 +247,7 @@ void SimClient::respond(const QueueOptions& queue) {
   const auto message = "m" + std::to_string(world_.chance(8) ? messages_ : ++messages_) + " to " + key;
   for (int attempts = 3; attempts > 0; --attempts) {
     try {
-      const auto result = store::respond(*store_, queue.name, key, {message, "body"}, seconds{2});
+      const auto result = store::respond(*store_, queue.name, key, {message, "body"}, response_ttl);
       world_.say("{} answers {} of {} with {}: {}", name_, key, queue.name, message, to_string(result));
       return;
     } catch (const Error&) {

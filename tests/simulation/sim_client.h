@@ -33,6 +33,7 @@ class SimClient {
   bool has_partitions = false;  ///< its jobs
   bool has_periods = false;     ///< some of its unique jobs keep others away for a time
   Duration longest_pause = std::chrono::seconds{3};
+  Duration response_ttl = std::chrono::seconds{2};
   bool is_newer = false;  ///< it is of the next version: some of what it pushes older nodes must not guess
 
  private:

@@ -425,6 +425,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
   history_.runs.push_back(std::move(run));
   checkers_.gates.started(*history_.runs.back());
   checkers_.rates.started(*history_.runs.back());
+  checkers_.penalties.started(*history_.runs.back());
 }
 
 // Its owner chose it when it was lent, of what it had read by then.

@@ -201,6 +201,11 @@ Outcome SimPool::outcome_of(const Run& run, const BatchJob& job) {
   return ended.outcomes[0];
 }
 
+Duration SimPool::penalty_of(const Run& run) {
+  const bool may_be = plan_.penalizes && !plan_.ends_well && run.end != End::not_started;
+  return may_be && penalties_.below(6) == 0 ? milliseconds{1 + penalties_.below(30'000)} : Duration{0};
+}
+
 // The process of a batch has died, or was killed.
 std::optional<FailureKind> SimPool::broken(const Run& run) {
   const bool may_break = plan_.breaks_processes && !plan_.ends_well && run.end == End::as_planned;
@@ -226,10 +231,12 @@ void SimPool::end(std::unique_ptr<Run> run) {
   for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {
     if (ended.outcomes[i].kind == Outcome::Kind::waiting) ++history_.totals.waits;
     seen->jobs[i].outcome = ended.outcomes[i].kind;
+    seen->jobs[i].penalty = ended.outcomes[i].penalty = penalty_of(*run);
     world_.say("{} ends {} of shard {}.{}: {}", node, assignment.jobs[i].id, assignment.shard.queue,
                assignment.shard.index, static_cast<int>(ended.outcomes[i].kind));
   }
   seen->returned = true;
+  seen->returned_at = world_.now();
   if (run->end == End::not_started) {
     ++history_.totals.not_started;
     for (const auto& job : seen->jobs) {

@@ -25,6 +25,7 @@ struct WorkPlan {
       0;                          ///< of so many ids one is a killer's: each of its runs takes its node along
   bool breaks_processes = false;  ///< some take the process of their batch with them, or pass its timeout
   bool loses_programs = false;    ///< now and then a node cannot start those of one kind
+  bool penalizes = false;         ///< some close their partition value for a while
 };
 
 /// The pools of a node: runs take simulated time and end by chance.
@@ -80,6 +81,7 @@ class SimPool final : public runtime::RunSink {
   std::optional<FailureKind> broken(const Run& run);
   Outcome outcome(const Run& run);
   Outcome outcome_of(const Run& run, const BatchJob& job);
+  Duration penalty_of(const Run& run);
 
   World& world_;
   Clock& clock_;
@@ -88,6 +90,7 @@ class SimPool final : public runtime::RunSink {
   std::size_t prefetch_;
   std::size_t ending_ = 0;
   Random breaks_{19};
+  Random penalties_{23};
   Random waits_{17};  // chances of its own: kept seeds stay
   std::vector<std::vector<Thread>> threads_;
   std::vector<std::deque<std::unique_ptr<Run>>> waiting_;

@@ -82,6 +82,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     if (seed % 13 == 7) queue.limits = {"shared"};
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
   }
+  work_.penalizes = seed >= kFirstSeedOfPenalties;
   if (has_leaps_) choose_rates();
   if (seed >= kFirstSeedOfThrottlers && seed % 2 == 0)
     queues_.front().throttler = [this](const ThrottleQuestion& question) {
@@ -111,6 +112,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   if (!work_.waits) return;
   auto client = std::make_unique<SimClient>("responder", world_, history_, checkers_, faults_, queues_, 40);
   client->responds = true;
+  if (work_.penalizes) client->response_ttl = seconds{60};
   if (has_leaps_) client->longest_pause = seconds{15};
   client->on_change = [this] {
     for (auto& node : nodes_) node->woken();
@@ -155,9 +157,12 @@ void Simulation::choose_rates() {
   const auto choose = [&] {
     constexpr seconds kSpans[] = {seconds{1}, seconds{5}, seconds{20}, seconds{60}, seconds{90}};
     const auto span = kSpans[dice.below(std::size(kSpans))];
-    return RateLimit{
+    RateLimit rate{
         .limit = static_cast<std::uint32_t>(2 + span.count() / 3 + static_cast<int>(dice.below(5))),
         .per = span};
+    if (work_.penalizes && dice.below(2) == 0)
+      rate.burst = 1 + static_cast<std::uint32_t>(dice.below(rate.limit));
+    return rate;
   };
   if (dice.below(4) == 0) history_.named_rate = choose();
   for (auto& queue : queues_) {
@@ -584,8 +589,13 @@ void Simulation::look_at_the_end() {
   for (const auto& node : nodes_) node->describe();
   for (const auto& row : store_.shards()) {
     const auto counts = *domain::decode_counts(row.counts);
-    world_.say("shard {}.{} owner '{}' queued {} running {}", row.shard.queue, row.shard.index, row.owner,
-               counts.queued(), counts.running);
+    world_.say(
+        "shard {}.{} owner '{}' queued {} running {}, {} due, held by rates {} limits {} keys {} windows {}",
+        row.shard.queue, row.shard.index, row.owner, counts.queued(), counts.running, counts.due,
+        counts.blocked_by_rate, counts.blocked_by_limit, counts.blocked_by_key, counts.blocked_by_window);
+    for (const auto& jobs : counts.blocked)
+      world_.say("  by {} of '{}' until {}", jobs.by, jobs.by_partition,
+                 jobs.until.time_since_epoch().count());
   }
 }
 

@@ -22,6 +22,8 @@ constexpr std::uint64_t kFirstSeedOfGarbage = 40'000'000;
 constexpr std::uint64_t kFirstSeedOfPoison = 50'000'000;
 /// From here on the store's clock leaps by days, and starts are held to rates.
 constexpr std::uint64_t kFirstSeedOfLeaps = 60'000'000;
+/// Likewise, and runs give penalties, some rates have bursts, and responses are kept for longer.
+constexpr std::uint64_t kFirstSeedOfPenalties = 70'000'000;
 
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.

@@ -20,7 +20,7 @@ constexpr std::uint64_t kKeptSeeds[] = {
     3883,     15653,    16919,    19944,    49691,    58018,    212559,   5011,     5138,     5158,
     5346,     31103,    104260,   4966,     18779,    19365,    1003302,  1010882,  2096943,  5088165,
     3017074,  3081058,  10000925, 10101488, 10011018, 10084593, 10086286, 20010586, 30009786, 40003085,
-    50010318, 60000002, 60000102, 60000450, 60000572, 60009175};
+    50010318, 60000002, 60000102, 60000450, 60000572, 60009175, 60011839, 70000582};
 
 constexpr std::uint64_t kDefaultSeeds =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -83,6 +83,8 @@ class SimulationTest : public ::testing::Test {
         "%llu waits, %llu responses accepted, %llu runs of on_response\n"
         "%llu unique jobs, %llu conflicts, %llu merged or replaced, %llu rows freed\n"
         "%llu records kept, %llu kills, %llu payloads killed\n"
+        "%llu penalties, %llu spaced starts compared, %llu early responses used, %llu looks for what is long "
+        "dead\n"
         "%llu reshards; %llu rebuilds and %llu orders compared\n",
         static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
         static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
@@ -104,6 +106,8 @@ class SimulationTest : public ::testing::Test {
         static_cast<unsigned long long>(sum.conflicts), static_cast<unsigned long long>(sum.exchanged),
         static_cast<unsigned long long>(sum.rows_freed), static_cast<unsigned long long>(sum.records),
         static_cast<unsigned long long>(sum.kills), static_cast<unsigned long long>(sum.killed),
+        static_cast<unsigned long long>(sum.penalties), static_cast<unsigned long long>(sum.spaced),
+        static_cast<unsigned long long>(sum.early), static_cast<unsigned long long>(sum.aged),
         static_cast<unsigned long long>(sum.reshards), static_cast<unsigned long long>(sum.rebuilds),
         static_cast<unsigned long long>(sum.orders));
     return sum;
@@ -173,6 +177,10 @@ class SimulationTest : public ::testing::Test {
     sum.beside += more.beside;
     sum.leaps += more.leaps;
     sum.ranked += more.ranked;
+    sum.aged += more.aged;
+    sum.penalties += more.penalties;
+    sum.spaced += more.spaced;
+    sum.early += more.early;
   }
 };
 
@@ -230,6 +238,16 @@ TEST_F(SimulationTest, SomeSeedsOfLeaps) {
   if (!plays_all()) return;
   EXPECT_GT(sum.leaps, 100U);
   EXPECT_GT(sum.ranked, 100U);
+}
+
+TEST_F(SimulationTest, SomeSeedsOfPenalties) {
+  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
+  const auto sum = run_many(kFirstSeedOfPenalties, setting("ORDO_SEEDS", kDefaultSeeds) / 20);
+  if (!plays_all()) return;
+  EXPECT_GT(sum.aged, 20U);
+  EXPECT_GT(sum.penalties, 20U);
+  EXPECT_GT(sum.spaced, 20U);
+  EXPECT_GT(sum.early, 20U);
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

@@ -198,7 +198,9 @@ void StartChecker::look_at_company(const SeenRun& run, const SeenJob& job, Time 
   if (run.jobs.size() == 1) return;
   const auto state = history_.state_of(run.shard, *std::ranges::min_element(job.seqs));
   if (!state) return;
-  const bool is_suspect = state->crashes > 0 && now - state->last_crash < domain::kCrashMemory;
+  // A clock that was ahead for long enough to be believed has made it forget.
+  const auto latest = std::max(now, history_.latest_believed(run.node));
+  const bool is_suspect = state->crashes > 0 && latest - state->last_crash < domain::kCrashMemory;
   if (is_suspect || state->alone)
     history_.world().fail("poison: {} starts {} with {} others, and it is to run alone", run.node,
                           text(job.name), run.jobs.size() - 1);
