@@ -12,7 +12,7 @@ import { resample } from './pages/overview';
 import { marksOf } from './pages/job';
 import { lastCleared } from './pages/dead';
 import { heldBack } from './pages/periodic';
-import { handOversOf, stateOf as sourceStateOf } from './pages/sources';
+import { handOvers, isStuck, stateOf as sourceStateOf } from './pages/sources';
 import { apart } from './parts/plots';
 import { grouped, whyOf } from './parts/problems';
 import { payloadText } from './parts/payload';
@@ -51,9 +51,9 @@ test('a source says of itself what `ordo sources` does', () => {
   const source = (some: Partial<Source>): Source => ({ name: 'web', type: 'sidekiq', origin: 'redis://a', queues: ['default'], taken: 0, refused: {}, waiting: 0, lag: null, active: true, full: false, hand_overs: 0, last: null, others: [], trouble: null, ...some });
   const states = [source({}), source({ full: true }), source({ active: false }), source({ active: false, full: true, trouble: 'gone' })].map(sourceStateOf);
   expect(states).toEqual(['active', 'full', 'no node takes', 'trouble']);
-  expect(handOversOf(source({}))).toBeNull();
-  expect(handOversOf(source({ hand_overs: 1 }))).toBe("1 failed job waits to be brought into Sidekiq's set of retries");
-  expect(handOversOf(source({ hand_overs: 2 }))).toBe("2 failed jobs wait to be brought into Sidekiq's set of retries");
+  expect(handOvers(1)).toBe("1 failed job waits to be brought into Sidekiq's set of retries");
+  expect(handOvers(2)).toBe("2 failed jobs wait to be brought into Sidekiq's set of retries");
+  expect([{}, { hand_overs: 2 }, { hand_overs: 2, active: false }, { hand_overs: 2, trouble: 'gone' }].map((some) => isStuck(source(some)))).toEqual([false, false, true, true]);
 });
 
 test('a push that a shell takes: no quote of a payload ends it', () => {

@@ -61,8 +61,8 @@ class Admin::Impl {
   void examine_sources(std::vector<Finding>& findings);
   std::vector<Finding> problems();
   std::vector<WindowView> windows(std::string_view queue, Duration ahead);
-  /// What examine() and problems() say alike. Dead sets of more payloads are not read: of what was unreadable
-  /// there they say how much it was ever.
+  /// What examine() and problems() say alike. Of a larger dead set nothing is read: they say how much was
+  /// ever unreadable.
   void examine_jobs(std::vector<Finding>& findings, std::uint64_t most_dead);
   void examine_failing(std::vector<Finding>& findings);
   void examine_queues(std::vector<Finding>& findings);

@@ -142,7 +142,8 @@ TEST_F(Doctor, tells_of_unreadable_records_however_many_are_dead) {
   ASSERT_EQ(told(2).size(), 1U);
   EXPECT_EQ(told(2)[0].jobs, 2U);
   ASSERT_EQ(told(1).size(), 1U) << "the two dead are too many to be looked through";
-  EXPECT_EQ(told(1)[0].jobs, 4U) << "as many as there ever were";
+  EXPECT_THAT(told(1)[0].what,
+              HasSubstr("4 records and pushes of queue 'orders' could not be read at some time"));
 }
 
 }  // namespace examine_test

@@ -40,6 +40,18 @@ Time first_of(const QueueStats& counts, Time now) {
 
 std::string hours_of(double lag_s) { return format_duration(hours{static_cast<std::int64_t>(lag_s) / 3600}); }
 
+/// Of a queue whose dead are not looked through: what was brought back or deleted meanwhile counts, too.
+Finding ever_unreadable(const std::string& queue, std::uint64_t count) {
+  return {
+      .level = Level::warning,
+      .what = fmt::format("{} {} of queue '{}' could not be read at some time; its dead jobs are too many "
+                          "to look through",
+                          count, count == 1 ? "record or push" : "records and pushes", queue),
+      .advice = fmt::format("see `ordo dead {} list`, and delete or retry what is of no more use", queue),
+      .about = About::dead,
+      .queue = queue};
+}
+
 Finding unreadable_found(const std::string& queue, std::uint64_t count) {
   return {.level = Level::warning,
           .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead", count,
@@ -192,10 +204,12 @@ void Admin::Impl::examine_jobs(std::vector<Finding>& findings, std::uint64_t mos
     const auto definition = handle_->existing_queue(queue);
     if (!definition) continue;
     const bool are_few = counts.dead <= most_dead;
-    const auto unreadable = counts.unreadable == 0 || !are_few
-                                ? counts.unreadable
-                                : count_unreadable(*definition, counts.unreadable);
-    if (unreadable > 0) findings.push_back(unreadable_found(queue, unreadable));
+    if (counts.unreadable > 0 && !are_few) {
+      findings.push_back(ever_unreadable(queue, counts.unreadable));
+    } else if (counts.unreadable > 0) {
+      const auto count = count_unreadable(*definition, counts.unreadable);
+      if (count > 0) findings.push_back(unreadable_found(queue, count));
+    }
     if (counts.dead > 0 && are_few) examine_dead(findings, *definition, look.now);
   }
 }

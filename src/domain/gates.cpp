@@ -301,8 +301,8 @@ void Gates::sweep(Group& group) {
 
 void Gates::disbelieve(Duration excess) {
   excess_before_.insert(excess_);
-  excess_before_.erase(excess_before_.lower_bound(excess), excess_before_.end());
   excess_ = excess;
+  if (excess == Duration{}) excess_before_.clear();
 }
 
 void Gates::believe() {
@@ -548,6 +548,7 @@ std::optional<RateRecord> Gates::record(Group& group, const std::string& name) c
 // knows, and what is too late counts as now.
 void Gates::tell(RateRecord& written, Time now) const {
   for (const auto excess : excess_before_) {
+    if (excess >= excess_) return;
     if (written.at > saturating_add(time_after(believed(now), excess), kLeap)) continue;
     written = shifted(std::move(written), excess_ - excess);
     return;

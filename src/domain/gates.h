@@ -292,7 +292,7 @@ class Gates {
   ThrottlerRounds rounds_;
   Time now_ = Time::min();            // the last one that was told, as it is believed
   Duration excess_{};                 // of what is told
-  std::set<Duration> excess_before_;  // all that it was since the clock was believed last, and less than now
+  std::set<Duration> excess_before_;  // all that it was since the clock was believed last
 };
 
 /// The name of its locks.

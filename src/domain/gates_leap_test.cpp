@@ -75,5 +75,25 @@ TEST_F(GatesLeap, a_clock_that_is_set_back_in_part_leaves_those_from_before_as_o
   EXPECT_EQ(age(), seconds{5});
 }
 
+TEST_F(GatesLeap, one_that_is_then_surpassed_hides_none_of_those_before_it) {
+  leap_to(kFirst);
+  leap_to(kFirst / 2);
+  leap_to(kFirst + kSecond);
+  load(kFirst);
+  EXPECT_EQ(age(), seconds{5});
+}
+
+TEST(LimiterLeap, a_start_that_is_to_come_is_as_old_as_it_was) {
+  Limiter rate;
+  rate.type = Limiter::Type::rate;
+  rate.rate = {.limit = 1, .per = hours{1}};
+  rate.charge(kTrue);
+  rate.postpone(kTrue);
+  rate.shift(minutes{30});
+  const auto record = rate.record("queue", kTrue + minutes{31});
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->at, kTrue + minutes{30});
+}
+
 }  // namespace gates_leap_test
 }  // namespace ordo::domain

@@ -62,6 +62,7 @@ void Limiter::charge(Time now, Duration grain) {
 
 void Limiter::shift(Duration by) {
   starts.shift(by);
+  for (auto& chosen : to_come) chosen = time_after(chosen, by);
   for (auto* time : {&spaced_until, &closed_until, &closed_at}) {
     if (*time != Time::min()) *time = time_after(*time, by);
   }
@@ -70,7 +71,8 @@ void Limiter::shift(Duration by) {
 void Limiter::refund(Time at) {
   if (is_penalty) return;
   starts.take_back(at);
-  if (is_spaced() && spaced_until != Time::min()) spaced_until -= interval();
+  const bool was_last = starts.empty() || starts.last() <= at;  // else later ones are spaced without it
+  if (was_last && is_spaced() && spaced_until != Time::min()) spaced_until -= interval();
 }
 
 void Limiter::postpone(Time at) {

@@ -211,6 +211,7 @@ void Shard::clock_leapt(Time now, Duration by) {
       if (!is_closing) wait_on(*job);
     } else {
       leave(*job);
+      if (!job->held) order_.pass_key(*job, now);
       cut_wait(*job, now);
       place(*job, now);
     }

@@ -62,8 +62,9 @@ bool Shard::end_hand_over(const Entry& entry) {
   return true;
 }
 
-// From the next delta on the entry stands in the log as that payload, and the state of its job says so: who
-// reads it then finds no hand-over of this name, as if it came again.
+// From the next delta on the entry stands in the log as that payload, and the state of its job says so: to
+// the next owner it would otherwise look like one that comes again, as there is no hand-over of its name any
+// more.
 void Shard::apply_handed_back(const LoggedEntry& logged, Time now) {
   const auto& entry = logged.entry;
   const bool is_first = end_hand_over(entry);
@@ -81,6 +82,7 @@ void Shard::apply_handed_back(const LoggedEntry& logged, Time now) {
     auto& extra = job->more();
     extra.scores[piece.seq] = {piece.seq, piece.score, piece.newest};
     extra.through = std::max(extra.through, piece.seq);
+    if (job->arrival() == logged.seq) extra.set_at = logged.at;
     changes_.write_state(*job);
   }
 }

@@ -192,6 +192,20 @@ TEST(ShardHandOver, WhatIsGivenBackMergesAsAPushAndTheNextOwnerKnows) {
   }
 }
 
+TEST(ShardHandOver, WhatIsGivenBackByAClockThatIsSetBackWaitsNoLonger) {
+  Harness shard(loose());
+  shard.advance(hours{50});
+  shard.push({.id = "1", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  shard.hand_back(1);
+  shard.advance(-hours{50});
+  shard.shard().clock_leapt(shard.now());
+  EXPECT_FALSE(shard.take());
+  shard.advance(std::chrono::seconds{15});
+  EXPECT_EQ(shard.run_all_ids(), testing::Strings{"1"});
+}
+
 TEST(ShardHandOver, WhatIsGivenBackDoesNotExpire) {
   auto options = loose();
   options.expires = hours{1};

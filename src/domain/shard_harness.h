@@ -178,6 +178,7 @@ class Harness {
     entry.options.replaces_time = false;
     entry.hand_over = name;
     entry.score = entry.score.value_or(score_of(log_.at(seq).at));
+    entry.came.reset();
     entry.run_at = now_ + delay;
     append(entry);
     return log_.rbegin()->second.bytes;

@@ -591,6 +591,24 @@ TEST(ShardLimit, a_start_that_failed_to_begin_is_given_back) {
   EXPECT_FALSE(shard.take());
 }
 
+TEST(ShardLimit, a_start_that_is_given_back_leaves_later_ones_as_far_apart) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 100, .per = seconds{1}, .burst = 1};
+  Harness shard(options);
+  push_some(shard, 1, 5);
+  const auto first = shard.take();
+  ASSERT_TRUE(first);
+  for (int later = 0; later < 2; ++later) {
+    shard.advance(milliseconds{10});
+    ASSERT_TRUE(shard.take());
+  }
+  shard.end(*first, Outcome::not_started("its program is missing"));
+  shard.advance(milliseconds{1});
+  EXPECT_FALSE(shard.take());
+  shard.advance(milliseconds{9});
+  EXPECT_TRUE(shard.take());
+}
+
 TEST(ShardLimit, a_start_under_an_owner_before_this_one_is_not_given_back) {
   auto options = plain();
   options.rate = RateLimit{.limit = 1, .per = seconds{10}};

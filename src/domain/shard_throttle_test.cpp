@@ -166,6 +166,32 @@ TEST_F(ShardThrottle, is_asked_anew_for_whom_it_has_refused_when_the_clock_is_se
   EXPECT_THAT(round(shard), ElementsAre("1", "2"));
 }
 
+TEST_F(ShardThrottle, a_refused_job_that_is_not_due_any_more_leaves_its_key_to_the_next) {
+  Harness shard(options());
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  const auto set_ahead = shard.now() + std::chrono::hours{50};
+  shard.push({.id = "late", .key = "k", .run_at = set_ahead - seconds{1}});
+  shard.advance(std::chrono::hours{50});
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.push({.id = "due", .key = "k"});
+  answer = [](const auto&) { return ThrottleAnswer::run(); };
+  shard.advance(-std::chrono::hours{50});
+  shard.shard().clock_leapt(shard.now());
+  EXPECT_THAT(round(shard), ElementsAre("due"));
+}
+
+TEST_F(ShardThrottle, a_refused_job_whose_window_a_leap_has_closed_leaves_its_key_to_the_next) {
+  Harness shard(options(), Time{std::chrono::hours{24 * 20'000}});
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  shard.push({.id = "night", .key = "k", .windows = {"00:00-01:00"}});
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.push({.id = "due", .key = "k"});
+  shard.advance(std::chrono::hours{2});
+  shard.shard().clock_leapt(shard.now());
+  answer = [](const auto&) { return ThrottleAnswer::run(); };
+  EXPECT_THAT(round(shard), ElementsAre("due"));
+}
+
 TEST_F(ShardThrottle, a_cancelled_job_keeps_its_key_until_that_is_durable) {
   Harness shard(options());
   answer = [](const ThrottleQuestion& question) {

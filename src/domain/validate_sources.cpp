@@ -76,7 +76,7 @@ class SourceCheck {
       if (other.url != source_.url || is_resque(other) != is_resque(source_)) continue;
       if (std::ranges::find(other.queues, list) != other.queues.end())
         refuse({"queues"}, "queues names " + in_quotes(list) + ", which source " + in_quotes(other.name) +
-                               " takes from at the same server; a list is of one source");
+                               " takes from at the same server; take it out of one of them");
     }
   }
 

@@ -126,8 +126,8 @@ describe('pages', () => {
     const page = await open(browser, { expected: /events/ });
     const source = { type: 'sidekiq', queues: ['default'], taken: 120, refused: {}, waiting: 0, lag: null, active: true, full: false, hand_overs: 0, last: '2026-11-26T12:00:00Z', others: [], trouble: null };
     const sources = [
-      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 }, full: true, hand_overs: 2 },
-      { ...source, name: 'legacy', origin: 'redis://redis.of-the-old-shop.example:6379/12', active: false, last: null, trouble: 'no connection to redis://redis.of-the-old-shop.example:6379/12: Connection refused' },
+      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 }, full: true },
+      { ...source, name: 'legacy', origin: 'redis://redis.of-the-old-shop.example:6379/12', active: false, last: null, hand_overs: 2, trouble: 'no connection to redis://redis.of-the-old-shop.example:6379/12: Connection refused' },
     ];
     await page.route('**/api/v1/sources', (route) => route.fulfill({ json: { items: sources, next: null, total: 2 } }));
     const [{ id }] = (await scene.call('GET', 'nodes')).items;

@@ -13,7 +13,9 @@ const reasonsOf = (source: Source) => Object.entries(source.refused).map(([why, 
 
 // As `ordo sources` says it.
 export const stateOf = (source: Source) => (source.trouble ? 'trouble' : source.full ? 'full' : source.active ? 'active' : 'no node takes');
-export const handOversOf = (source: Source) => (source.hand_overs > 0 ? `${count(source.hand_overs)} failed ${source.hand_overs === 1 ? 'job waits' : 'jobs wait'} to be brought into Sidekiq's set of retries` : null);
+export const handOvers = (n: number) => `${count(n)} failed ${n === 1 ? 'job waits' : 'jobs wait'} to be brought into Sidekiq's set of retries`;
+// As a rule they wait a second; with nobody to bring them they wait for a person.
+export const isStuck = (source: Source) => source.hand_overs > 0 && (!source.active || source.trouble !== null);
 
 function State({ source }: { source: Source }) {
   const state = stateOf(source);
@@ -25,6 +27,7 @@ export function Sources() {
   const read = useRead<List<Source>>('sources', 3_000);
   const rows = read.value?.items ?? [];
   const troubled = rows.filter((row) => row.trouble);
+  const left = rows.reduce((all, row) => all + row.hand_overs, 0);
   const columns: Column<Source>[] = [
     { key: 'name', head: 'Source', phone: 'a', sort: (row) => row.name, cell: (row) => <><span class="queue-name"><span class="queue-mark">{row.trouble ? <Sign severity="person" /> : null}</span><b>{row.name}</b></span><small class="indent">{row.type} at {visible(row.origin)}</small></> },
     { key: 'state', head: 'State', phone: 'b', cell: (row) => <State source={row} /> },
@@ -40,12 +43,12 @@ export function Sources() {
   ];
   return (
     <>
-      <div class="page-head"><h1>{read.value ? plural(rows.length, 'source') : 'Sources'}</h1>{rows.length > 0 && <span class="note">{jobs(rows.reduce((all, row) => all + row.waiting, 0))} wait to be taken{troubled.length > 0 ? '; figures are up to a minute old while a server does not answer' : ''}</span>}</div>
-      {(troubled.length > 0 || rows.some((row) => row.others.length > 0 || row.hand_overs > 0 || refusedOf(row) > 0)) && <Panel class="problems" title="What is wrong with them">
+      <div class="page-head"><h1>{read.value ? plural(rows.length, 'source') : 'Sources'}</h1>{rows.length > 0 && <span class="note">{jobs(rows.reduce((all, row) => all + row.waiting, 0))} wait to be taken{left > 0 ? `; ${handOvers(left)}` : ''}{troubled.length > 0 ? '; figures are up to a minute old while a server does not answer' : ''}</span>}</div>
+      {(troubled.length > 0 || rows.some((row) => row.others.length > 0 || isStuck(row) || refusedOf(row) > 0)) && <Panel class="problems" title="What is wrong with them">
         <ul class="lines one">
           {troubled.map((row) => <li key={row.name}><span class="wrong"><Sign severity="person" /><span><b>{row.name}</b> {visible(row.trouble ?? '')}</span></span></li>)}
           {rows.filter((row) => row.others.length > 0).map((row) => <li key={`${row.name} others`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> Sidekiq takes jobs from its lists, too: {row.others.map(visible).join(', ')}</span></span></li>)}
-          {rows.filter((row) => row.hand_overs > 0).map((row) => <li key={`${row.name} retries`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> {handOversOf(row)}</span></span></li>)}
+          {rows.filter(isStuck).map((row) => <li key={`${row.name} retries`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> {handOvers(row.hand_overs)}</span></span></li>)}
           {rows.filter((row) => refusedOf(row) > 0).map((row) => <li key={`${row.name} refused`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> {jobs(refusedOf(row))} went to the <a href={href('dead')}>dead</a> as they are: {reasonsOf(row)}</span></span></li>)}
         </ul>
       </Panel>}

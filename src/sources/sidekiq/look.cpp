@@ -52,8 +52,8 @@ std::optional<std::string> tag_of_taker(const std::string& info, const SourceOpt
   return std::nullopt;
 }
 
-/// A killed node is listed for a minute, under the name that its source had; who takes for a source is known
-/// for seconds.
+/// A killed node is listed for a minute, under the name that its source had; a process that takes for a
+/// source is known for seconds.
 void look_at_others(RedisLink& link, const SourceOptions& source, const std::vector<Reply>& processes,
                     SidekiqLook& look) {
   CommandText commands;

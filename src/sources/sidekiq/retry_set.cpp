@@ -49,6 +49,7 @@ std::string handed_back(domain::Entry entry, Time at, const domain::JobState& st
   entry.options.retried_by.clear();
   entry.options.replaces_time = false;
   entry.score = entry.score.value_or(domain::score_of(entry.came.value_or(at)));
+  entry.came.reset();  // it comes now, and its time is set now
   entry.run_at = state.set_at + kOwnRetry;
   if (auto& left = entry.options.max_retries) left = std::max(*left - state.retry_count - 1, 0);
   return domain::encode(entry);
